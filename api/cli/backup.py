@@ -24,11 +24,11 @@ def backup(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Write the ledger, the settings, the checkpoint log and the signing keys to one file. The service can keep
+    """Write the ledger, the settings, the signing keys, and `checkpoints.jsonl` to one file. The service can keep
     running.
 
-    The file contains private keys: protect it like the keys. It contains neither the HMAC secret nor the lake, which is
-    exported again, but it contains imported histories.
+    The file contains private keys: protect it like the keys. It contains imported histories, but neither the HMAC
+    secret nor the lake, which is exported again. Copy checkpoint logs that are elsewhere or have a date yourself.
     """
     with instance_at(home, database_url) as instance:
         made = make_backup(instance, file, utc_now())

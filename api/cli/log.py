@@ -23,7 +23,8 @@ def log(
     as_json: Json = False,
 ) -> None:
     """Show what operators changed in scopes, plans, keys, users, and the ledger. Exit code 1 if the log was altered.
-    Save the output of `gate log --json` elsewhere to detect entries removed from the end.
+    Save the output of `gate log --json` elsewhere to detect entries removed from the end. Each `entry_hash` is the
+    content hash of the entry's other fields and of `previous_entry_hash`, the hash of the entry before it.
     """
     with instance_at(home, database_url) as instance:
         entries = instance.ledger.operator_log.latest(limit)

@@ -30,8 +30,9 @@ def restore(
     """Restore an instance from a backup into an empty directory: 0 restored, 1 restored but a chain is broken, 2
     failed.
 
-    Entries made after the backup are missing. The kept checkpoints, of this host and elsewhere, show how many. If the
-    checkpoint log of the lost instance survived, copy it into the new home directory first. With `--database-url`, the
+    The backup's checksum finds damage, but not a change on purpose: only checkpoints kept elsewhere show that. Entries
+    made after the backup are missing. The kept checkpoints, of this host and elsewhere, show how many. If checkpoint
+    logs of the lost instance survived, copy them into the new home directory first. With `--database-url`, the
     ledger goes into that empty database. Never run a restored instance next to the original. An interrupted restore can
     be repeated.
     """

@@ -88,9 +88,11 @@ def serve(
     """Serve the HTTP API. The first start creates the instance: settings, signing keys, and the ledger.
 
     SIGTERM or Ctrl-C stops the service. Workers finish their requests first, for at most 15 seconds. A worker that dies
-    is restarted; if it dies twice within 6 seconds, the service ends with exit code 1, so run it under a supervisor.
+    is restarted, after a pause that grows to 10 seconds if it keeps dying. Several services may share a ledger:
+    an SQLite file on one machine, or a PostgreSQL database.
 
-    The service speaks plain HTTP. Put a proxy with TLS in front of it, because API keys travel in a header.
+    The service speaks plain HTTP. Put a proxy with TLS in front of it, because API keys travel in a header. Keep the
+    clock of the host synchronized: it dates records, and a clock before the start of a signing key stops decisions.
     """
     url = f"http://{_reachable(host)}:{port}"
     _check_port(host, port)

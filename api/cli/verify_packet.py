@@ -57,6 +57,7 @@ def verify(
 
     Give one source of keys: `--registry`, `--public-key`, `--hmac-secret-file` or `--home`. The address of the service,
     such as http://host:8080, has both receipt and attestation keys. The other options win over GATE_HOME.
+    Without keys, the command still checks all hashes, and the result is SIGNING_KEY_UNKNOWN.
 
     The file may also be an object with `packet`, and optionally `input` or `public_key`.
     """

@@ -63,7 +63,7 @@ def list_endpoints(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """List endpoints, with their undelivered events."""
+    """List endpoints, with their undelivered events. A URL can contain a token of the receiver."""
     with instance_at(home, database_url) as instance:
         scope_id = None if scope is None else instance.ledger.directory.scope(scope).scope_id
         found = [_with_backlog(instance, endpoint) for endpoint in instance.ledger.endpoints.all(scope_id)]

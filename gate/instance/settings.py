@@ -105,11 +105,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         metrics_token_file: A file with the token that opens `/metrics`, `/api/proof-metrics` and `/api/pilot-export`.
             A replaced token is accepted from the next request on. Default: `metrics.token` in the home directory,
             which `gate serve` creates if it is missing.
-        log_level: The least severe lines that the service logs. `info` includes a line for every request.
+        log_level: The least severe lines that the service logs. `info` includes a line for every request, except
+            successful ones for `/livez`, `/readyz`, and `/metrics`.
         lake: The directory of the lake. It belongs to this instance alone and must be on a local disk. Default: `lake`
             in the home directory.
         checkpoint_log: The file in which the service keeps its signed checkpoints. Each host needs its own, best on a
-            disk that the database's user cannot write. Default: `checkpoints.jsonl` in the home directory.
+            disk that the database's user cannot write. A file over 4 MiB gets the date as a suffix, and still counts:
+            keep it next to the current one. Default: `checkpoints.jsonl` in the home directory.
         personal_fields: Values that the lake leaves out: facts as `inputs.<path>`, or columns by name. The reference of
             the lake's tables marks the columns that can be left out. After a restart, the next export writes the lake
             again; until then, reports answer 503. To include a value again, remove its entry here and the scope's
@@ -129,9 +131,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             trust.
         webhook_networks: Networks in which webhook endpoints may be although their addresses are not public. By
             default, the service refuses private, loopback, link-local, carrier-grade NAT, multicast, and other special
-            addresses, also inside IPv6 addresses. It refuses a name if one of its addresses is refused.
-        webhook_kept_days: The number of days for which the service keeps webhook events after delivery, and dead
-            letters after it gave up on them.
+            addresses, also inside IPv6 addresses. It refuses a name if one of its addresses is refused. Deliveries
+            ignore variables such as `HTTPS_PROXY`, so the host needs a direct route.
+        webhook_kept_days: The number of days for which the service keeps webhook events after they happened, and dead
+            letters after it gave up on them. Events that an active endpoint has not received stay longer.
         policy_tables: The directory of your policy tables. The service uses the release's own table for a file that is
             missing there. Default: `policies` in the home directory.
         policy_max_age_days: The number of days after its last verification for which an entry of a policy table is

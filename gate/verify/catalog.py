@@ -76,8 +76,8 @@ RECORD: Final[tuple[Group, ...]] = (
                 "record_hash",
                 "The record hash is that of the record",
                 "The facts that it covers were erased",
-                more="The record is then verified only if a known registry key signed both attestations, and is "
-                "reported as `MATERIAL_ERASED`.",
+                more="The record is then never verified: the result is `MATERIAL_ERASED`. It is authentic if a known "
+                "registry key signed both attestations.",
             ),
             Check("receipt_hash", "The receipt hash is that of the receipt's fields"),
             Check("policy_bundle_hash", "The policy bundle has its hash"),
@@ -270,7 +270,8 @@ RECORD: Final[tuple[Group, ...]] = (
                 "stored_record",
                 "The record equals the stored record, including `audit_chain`",
                 "The scope has no decision with this id",
-                more="Only present if you send a record.",
+                more="Only present if you send a record. After an erasure, an older full copy is compared as it would "
+                "be now.",
             ),
         ),
     ),
@@ -301,7 +302,8 @@ PACKET: Final[tuple[Group, ...]] = (
     ),
     Group(
         "Step 2: decision_record",
-        "The record's own codes apply. Another change gives `PACKET_INTEGRITY_FAILED`.",
+        "A change gives `PACKET_INTEGRITY_FAILED`, and an unreadable record `PACKET_INVALID` or `PACKET_INCOMPLETE`. "
+        "Codes about the record's keys apply as they are, and `INPUT_MISMATCH` if you gave the request.",
         (
             Check("record.<check>", "The check of the record with this name holds"),
             Check("decision_id", "The packet repeats the record's `decision_id`"),
@@ -425,7 +427,7 @@ PACKET: Final[tuple[Group, ...]] = (
                 "execution_receipts.complete, outcome_records.complete",
                 "The packet has every report of this decision that the retained links show",
                 "Only reports older than the oldest shown are missing, or no signed checkpoint covers all links",
-                more="A missing newer report fails.",
+                more="A missing newer report fails. If any is missing, a shown report without its link fails, too.",
             ),
             Check(
                 "resolution.link",
@@ -496,6 +498,8 @@ CODES: Final[Mapping[str, str]] = {
     "Verify with the publisher's key registry.",
     "SIGNING_KEY_NOT_TRUSTED": "The key is compromised, is not valid for the date, or came with the request.",
     "RECORD_SIGNATURE_INVALID": "Only signatures fail, or the signature algorithm is unknown.",
+    "REPORTS_UNSIGNED": "As a notice: no signed checkpoint covers the reports that the message lists, or shows whether "
+    "there are any. As an error, with `--require-signed-reports`.",
     "MATERIAL_ERASED": "As a notice: parts of the decision were erased and could not be checked; the rest is "
     "verified. As an error: without the erased part, nothing can be said about integrity.",
     "PACKET_INVALID": "The packet or its record is not a JSON object, has a field of the wrong type, or has more "
@@ -507,8 +511,6 @@ CODES: Final[Mapping[str, str]] = {
     "CHECKPOINT_NOT_COMPARABLE": "The packet's links do not reach the checkpoint that you gave. Export the packet "
     "with a `chain_limit` that reaches it, or give a later checkpoint.",
     "PACKET_SIGNATURE_INVALID": "Only signatures in the packet fail.",
-    "REPORTS_UNSIGNED": "As a notice: no signed checkpoint covers the reports that the message lists, or shows whether "
-    "there are any. As an error, with `--require-signed-reports`.",
     "RESOLUTION_INVALID": "The document is not a resolution: fields are missing, empty or of the wrong type.",
     "RESOLUTION_FOREIGN": "The resolution is about another decision. Fetch the resolution of this record's decision.",
     "RESOLUTION_INTEGRITY_FAILED": "A hash or a repeated field does not match: the resolution was changed after it was "

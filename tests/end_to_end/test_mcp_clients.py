@@ -349,5 +349,7 @@ class TestExample:
         access = ("--access", "decide", "--access", "read")
         key = agent.site.gate("keys", "create", "--scope", "acme", *access)["key"]
         became = agent.run("order-70", sample_request(), key=key)
-        assert became.startswith("performed approve_discount on crm/deal-1042, not reported: This is an error, not an approval")
+        assert became.startswith(
+            "performed approve_discount on crm/deal-1042, not reported: This is an error, not an approval"
+        )
         assert "lacks the access 'report'" in became

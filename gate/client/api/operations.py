@@ -821,9 +821,11 @@ def export_packet(
     """Export a packet.
 
     Returns a decision with its reports, the reports about its policy, and its place in the chain, so that others can
-    verify it elsewhere. All parts are from the same moment, and the service verifies them first. If a part cannot be
-    read or was changed, the answer is 503: the service never returns an incomplete packet. If the packet would
-    exceed 16 MiB or about 1,000,000 values, the answer is 400: ask for fewer receipts, outcomes, or links.
+    verify it elsewhere. The record, its reports, and its links are from the same moment, and the service verifies
+    them first. The reports about the policy are counted afterward, and can include an outcome that the packet lacks.
+    If a part cannot be read or was changed, the answer is 503: the service never returns an incomplete packet. If
+    the packet would exceed 16 MiB or about 1,000,000 values, the answer is 400: ask for fewer receipts, outcomes, or
+    links.
 
     The limits select the newest reports, and the chain links that start with the decision's own. Ask for enough
     links: the checkpoint in `audit_chain.verification_hints` covers only the reports whose link is retained. If a
@@ -834,7 +836,8 @@ def export_packet(
         decision_id: `decision_id` of a record in your scope.
         include_input: Whether to include `input`, the Decision Request. None means false.
         include_chain: Whether to include `audit_chain`. None means true.
-        include_intelligence: Whether to include `policy_intelligence`. None means true.
+        include_intelligence: Whether to include `policy_intelligence`. Packets of advisory records never do. None
+            means true.
         execution_limit: The largest number of execution receipts, newest first. None means 20.
         outcome_limit: The largest number of outcome records, newest first. None means 20.
         chain_limit: The largest number of chain links, starting with the decision's own. None means 20.
@@ -1390,9 +1393,9 @@ def get_status(*, request_id: str | None = None) -> Call[Status]:
     """Check readiness in detail.
 
     Returns whether everything that a decision needs is ready, part by part, with the reason if it is not. The parts
-    are signing, rulebook evaluation, ledger, idempotency, registries, authentication, backends, and disk. The answer
-    also lists the version label of every contract. If a part is not ready, the status is 503 with the same fields.
-    The service reuses a result for one second.
+    are signing, rulebook evaluation, ledger, idempotency, registries, authentication, backends, disk, checkpoints,
+    and workers. The answer also lists the version label of every contract. If a part is not ready, the status is 503
+    with the same fields. The service reuses a result for one second.
 
     `backends.advisory` is `ready` if an upstream is configured; the endpoint does not call it.
     `contracts.application_binding` is only a label: no schema, check, or record uses it.

@@ -2984,7 +2984,7 @@ class PolicyPattern(TypedDict):
 
 
 class PolicyIntelligence(TypedDict):
-    """Reports about the policy; absent with `include_intelligence=false`."""
+    """Reports about the policy; absent with `include_intelligence=false`, and for advisory records."""
 
     effectiveness: NotRequired[EffectivenessReport]
     """The effectiveness report for the same policy and version. Absent from packets of earlier releases."""
@@ -3100,7 +3100,7 @@ class DecisionPacket(TypedDict):
     resolution: NotRequired[dict[str, Json]]
     """The resolution of a held decision, as it was returned; absent if there is none."""
     policy_intelligence: NotRequired[PolicyIntelligence]
-    """Reports about the policy; absent with `include_intelligence=false`."""
+    """Reports about the policy; absent with `include_intelligence=false`, and for advisory records."""
     audit_chain: NotRequired[PacketChain]
     """The decision's place in its chain, and the links after it; absent with `include_chain=false`."""
     input: NotRequired[dict[str, Json] | None]

@@ -61,7 +61,8 @@ _CODES: Final = """\
 This page explains the result of a verification: the codes in `error` and `notice`.
 
 A result has at most one code. `error` says why a record, packet or resolution is not verified. `notice` says what a
-verified one leaves open. If several codes of one kind apply, the first one on this page wins: a change wins over a key.
+verified one leaves open. If several codes of one kind apply to a record, the first one on this page wins: a change wins
+over a key. In a packet, `PACKET_INTEGRITY_FAILED` wins over the codes about the record's keys, too.
 Unusable material, such as an invalid public key, is not a result but an [error of the
 service](errors/README.md), and `gate verify` exits with 2.
 

@@ -12,7 +12,8 @@ _INTRODUCTION: Final = """\
 # Attacks on a packet
 
 Which check finds which change to a packet? A test carries out every attack below and requires this result.
-[Packet attacks](../explanation/packet-attacks.md) explains the result. [Checks](checks.md) lists every check by name.
+[Packet attacks](../explanation/packet-attacks.md) explains the result. [Packet checks](packet-checks.md) lists every
+check by name.
 
 "Not found" means that the packet still verifies. The checks after `null` are then reported as not made.
 
