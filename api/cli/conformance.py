@@ -51,6 +51,9 @@ def conformance(
     The service must publish the same schemas, conformance fixtures and golden replays as this installation. The command
     sends it each fixture and golden case, then compares and verifies the answers. Every golden case creates a record in
     the scope of the key. The command waits up to two minutes when the service limits its rate, and follows no redirect.
+
+    With `--json`, `signatures_checked` is false if no signature could be verified, and `deviations` lists the check,
+    the member, and the expected and actual value of each deviation.
     """
     base = _base_address(endpoint)
     key = _api_key(api_key_file)

@@ -53,7 +53,7 @@ def notebook(
         typer.Option(
             "--history",
             metavar="NAME",
-            help="Read the imported cases of this history instead of the scope's decisions.",
+            help="Read the imported cases of this history. Only for the notebook migration_dry_run.",
             show_default=False,
         ),
     ] = None,
@@ -68,7 +68,10 @@ def notebook(
     list_: Annotated[bool, typer.Option("--list", help="List the notebooks and exit.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a notebook for one of your scopes and policies. Open it in Jupyter, and run all cells."""
+    """Write a notebook for one of your scopes and policies. Open it in Jupyter, and run all cells.
+
+    Some cells compare all scopes of the lake. Clear the outputs before you share the notebook with another scope.
+    """
     if list_:
         _list(as_json)
         return

@@ -113,7 +113,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             disk that the database's user cannot write. A file over 4 MiB gets the date as a suffix, and still counts:
             keep it next to the current one. Default: `checkpoints.jsonl` in the home directory.
         personal_fields: Values that the lake leaves out: facts as `inputs.<path>`, or columns by name. The reference of
-            the lake's tables marks the columns that can be left out. After a restart, the next export writes the lake
+            the lake's tables marks the columns that can be left out. Without `observed_metrics`, reports have no
+            metrics. After a restart, the next export writes the lake
             again; until then, reports answer 503. To include a value again, remove its entry here and the scope's
             folder in the lake.
         adapter_isolation: Isolation measures without which no trusted adapter runs, in addition to the baseline, which

@@ -3,7 +3,7 @@
     look = glance(open_lake("var/lake").scope("acme"))
     look.frame.filter(trend="falling")
 
-Rates are defined as in effectiveness; `docs/guides/find-decisions.md` explains how a trend is judged.
+Rates are defined as in effectiveness; `docs/reference/formulas/effectiveness.md` defines a trend.
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ def demo(
     seed: Annotated[
         int, typer.Option(min=0, help="The seed of the random data; the same seed gives the same year.")
     ] = 1,
-    home: Annotated[Path, typer.Option(help="The directory of the new instance.")] = Path("var-demo"),
+    home: Annotated[Path, typer.Option(help="The directory of the new instance. GATE_HOME does not change it.")] = Path(
+        "var-demo"
+    ),
     until: Annotated[
         str | None,
         typer.Option(metavar="YYYY-MM-DD", help="The year ends before this day, in UTC. Default: today."),

@@ -48,6 +48,9 @@ def check(
     The gate passes if nothing drifts. It also passes if exactly the fixtures and fields in `expected_drift` drift, and
     the manifest is approved: `status` and `approval.status` are both `approved`. Unexpected drift always fails.
 
+    With `--json`, read `gate_passed`: `ok` only says that nothing drifts. The other fields are `drift`, `unexpected`,
+    `errors`, `counts`, `corpus`, `corpus_hash`, and `published`.
+
     Exit codes: 0 passed, or drift as expected with `--allow-drift`; 1 not passed; 2 the manifest, the candidate, or the
     corpus is unusable, and nothing was decided.
     """

@@ -40,7 +40,11 @@ CorpusIndex = Annotated[
 ]
 CaseFiles = Annotated[
     list[Path],
-    typer.Option("--cases", help="A file of cases of a candidate, in the format of `gate rulebook test`. Repeatable."),
+    typer.Option(
+        "--cases",
+        help="A file of cases in the format of `gate rulebook test`, for the candidate with the id of its rulebook. "
+        "Repeatable.",
+    ),
 ]
 Metric = Annotated[
     str | None,
@@ -64,7 +68,8 @@ HistoryName = Annotated[
     typer.Option(
         "--history",
         metavar="NAME",
-        help="Use the imported cases of this history instead of the scope's decisions.",
+        help="Use the imported cases of this history instead of the scope's decisions. A case without a verdict counts "
+        "as let through if it has an outcome.",
         show_default=False,
     ),
 ]

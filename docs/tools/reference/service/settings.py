@@ -39,7 +39,7 @@ instance has a variable too, `GATE_<NAME>`. An argument or option wins over its 
 
 """
 _COMMANDS: Final = {
-    "GATE_HOME": "The home directory of the instance, for every command with the option `--home`.",
+    "GATE_HOME": "The home directory of the instance, for every command with the option `--home` except `gate demo`.",
     "GATE_DATABASE_URL": "The ledger, for every command with the option `--database-url`.",
 }
 _TOOLS: Final = {
