@@ -33,7 +33,9 @@ KeyId = Annotated[str, typer.Argument(help="The id of the key, from `gate keys l
 @app.command()
 def create(
     scope: Annotated[str, typer.Option(help="The scope. It is created if it does not exist.")],
-    plan: Annotated[str | None, typer.Option(help=f"Set the scope's plan: {', '.join(PLANS)}.")] = None,
+    plan: Annotated[
+        str | None, typer.Option(help=f"Set the scope's plan: {', '.join(PLANS)}. A new scope has starter.")
+    ] = None,
     access: Annotated[
         list[str] | None, typer.Option(help=f"One of {', '.join(ACCESS)}. Repeatable. Default: all but resolve.")
     ] = None,

@@ -229,7 +229,7 @@ def _why_skipped(name: str, trust: Trust, *, has_input: bool) -> str:
     if check == "rulebook_hash":
         return "the request has only a reference to its rulebook"
     if check in _OF_ATTESTATIONS and trust.attestation_keys is None:
-        return "no attestation keys given: try --registry URL"
+        return "no attestation keys given: --registry with the address of the service has them"
     if check in _OF_KEYS and trust == Trust():
         return "no key given"
     return _WITHOUT_OPTION.get(check, "not in the file")

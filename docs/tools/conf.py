@@ -37,6 +37,7 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_static_path = [str(Path(__file__).parent / "static")]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

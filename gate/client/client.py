@@ -94,8 +94,7 @@ class BaseClient(ABC, Generic[G, H]):
                 API keys of the service contain it. Pass it if a proxy adds the API key. Default: `GATE_SCOPE_HASH`.
             store: The guard's store, or the path of its file. Default: `GATE_INTENTS`.
             timeout: The time limit of a call with all its retries, in seconds. Default: 10.
-            tries: How often the client sends a call at most. It repeats only calls that are safe to repeat. Default:
-                3.
+            tries: How often the client sends a call at most, with the same idempotency key. Default: 3.
             metrics_token_file: A file with the token for `get_metrics`, `get_proof_metrics`, and `export_pilots`.
             transport: Your own httpx transport, for example for a proxy or a private certificate: a `BaseTransport`
                 for `Client`, an `AsyncBaseTransport` for `AsyncClient`.
@@ -193,7 +192,8 @@ class BaseClient(ABC, Generic[G, H]):
         """A context manager that runs its body only after a verified yes for this action, and once for each intent.
 
         If the verdict is review, the body runs after the owner's verified grant. Entering the context manager raises
-        `Blocked`, `HeldForReview`, `GateUnavailable`, `Undecidable` or `AlreadyStarted` if the body must not run.
+        `Blocked`, `HeldForReview`, `GateUnavailable`, `Undecidable` or `AlreadyStarted` if the body must not run. The
+        guard then sends no receipt: report `blocked` or `reviewed` yourself with `report_execution` if you want one.
 
         Args:
             rulebook: `rulebook_id@version`, or `rulebook_id` alone for the version of its route; a reference

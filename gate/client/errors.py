@@ -3,8 +3,8 @@
 Every error is a `gate.errors.GateError` with a code, a message, and the fields at fault. No error contains an API key.
 
     ApiError                  a request failed
-      Unauthorized            401: the key is missing, unknown, disabled or expired
-        Forbidden             403: the key lacks the access
+      Unauthorized            401: the key is missing or unknown
+        Forbidden             403: the key lacks the access, or is disabled or expired
       NotFound                404
       Conflict                409: the idempotency key is in use, or the rulebook version has other content
       Refused                 400, 405, 413, 415, 422: the request is invalid
@@ -17,7 +17,7 @@ Every error is a `gate.errors.GateError` with a code, a message, and the fields 
       HeldForReview           the verdict is review, and no valid grant exists
       GateUnavailable         the guard has no verdict that it can rely on
         Undecidable           the service cannot decide the request as sent
-      AlreadyStarted          the action was started before, and may have been done
+      AlreadyStarted          the action was started before, here or elsewhere, and may have been done
 
 The guard's store raises `StoreUnavailable`, which `gate.client.store.intents` defines.
 """
@@ -53,11 +53,11 @@ class ApiError(GateError):
 
 
 class Unauthorized(ApiError):
-    """401: the key is missing, unknown, disabled, or expired."""
+    """401: the key is missing or unknown."""
 
 
 class Forbidden(Unauthorized):
-    """403: the service knows the key, but the key lacks the access for this operation."""
+    """403: the key lacks the access for this operation, or it is disabled or expired. It is also an `Unauthorized`."""
 
 
 class NotFound(ApiError):
@@ -151,16 +151,19 @@ class Undecidable(GateUnavailable):
 class AlreadyStarted(NotPermitted):
     """The action was started before, so the guard does not start it again. A person or a recovery hook has to decide.
 
+    If another store holds the intent, the guard cannot know whether the action was started there. `record` is then that
+    store's record, if the key has the access `read`.
+
     Attributes:
         intent: The intent in the store, with the time of its start and its execution report. None if another store
-            holds it.
+            holds it, or if this store never started the action and somebody else reported it as executed.
     """
 
     intent: Intent | None = None
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another store holds the intent, or this store lost its data."""
+        """Whether another store holds the intent, this store lost its data, or somebody else executed the action."""
         return self.intent is None
 
     @property

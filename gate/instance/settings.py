@@ -126,7 +126,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         trusted_proxies: The addresses of proxies whose header `X-Forwarded-For` identifies the client. The limits for
             clients without an API key count by that address.
         allowed_origins: The origins of web pages that may call the MCP endpoints, in addition to pages of this machine.
-        public_requests_per_minute: The number of requests that one address may send to the policy services in a minute.
+        public_requests_per_minute: The number of requests that one address may send in a minute to the policy services,
+            and to the refund workflows without a key.
         sandbox_requests_per_minute: The number of requests that one address may send to the sandbox in a minute.
         webhook_http: Whether webhook endpoints may use `http://`. Use it only for receivers in a network that you
             trust.

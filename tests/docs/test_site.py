@@ -90,6 +90,17 @@ def test_search_finds_a_page_without_a_network(built: Path, page: Page) -> None:
     assert "Retry safely" in found
 
 
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [("create API key", "Manage scopes and API keys"), ("restore backup", "Back up and restore")],
+)
+def test_search_lists_the_guide_of_a_task_among_the_first(built: Path, page: Page, words: str, title: str) -> None:
+    page.goto(f"{(built / 'search.html').as_uri()}?q={words}")
+    page.wait_for_selector("#search-results li:nth-child(5)")
+    first = page.eval_on_selector_all("#search-results li > a", "all => all.slice(0, 5).map(each => each.textContent)")
+    assert title in first
+
+
 def test_a_page_is_dark_where_the_reader_prefers_that(built: Path, page: Page) -> None:
     page.goto((built / "index.html").as_uri())
     background = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"

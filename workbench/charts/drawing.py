@@ -31,7 +31,8 @@ Link = Callable[[Mapping[str, Any]], str | None]
 """What a mark leads to: from the row that it shows to a path of the page's server; None where it leads nowhere."""
 
 PERCENT: Final = alt.Axis(format="%")
-COUNT: Final = alt.Axis(format=",d", tickMinStep=1)
+# Small charts have ticks between whole numbers, also with `tickMinStep`.
+COUNT: Final = alt.Axis(labelExpr="datum.value % 1 ? '' : format(datum.value, ',d')")
 SHARE: Final = alt.Scale(domain=[0, 1])
 
 # A quotation mark, which every font has.

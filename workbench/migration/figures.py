@@ -120,7 +120,7 @@ class Figures:
         return {**body, **self._reviews(), "left_out": self._left_out}
 
     def _reviews(self) -> dict[str, Any]:
-        """How owners resolved the decisions that were held; nothing where none was resolved."""
+        """How owners resolved the held decisions whose verdict the candidate changes; nothing if none was resolved."""
         found = self._tally.reviews
         if not any(found[then, answer] for then in VERDICTS for answer in ANSWERS):
             return {}

@@ -375,19 +375,24 @@ class _Run:
                 self._tally.regions.setdefault(region, Latest()).add(positions, decisions)
 
     def _count_reviews(self, anew: pl.DataFrame) -> None:
-        then = in_words("then", self._deciding.then, "then_index")[0]
-        held = anew.lazy().filter(pl.col("verdict") == "review")
-        self._tally.add_reviews(held.select(then, pl.col("resolution").cast(pl.String)).collect())
+        held = anew.filter(pl.col("verdict") == "review")
+        found = held.select(*self._verdicts(), pl.col("resolution").cast(pl.String))
+        # What the base decides like the candidate says nothing about the migration, whatever owners answered.
+        self._tally.add_reviews(found.filter(pl.col("base_verdict") != pl.col("then_verdict")))
 
     def _count_money(self, anew: pl.DataFrame) -> None:
-        verdicts = [*in_words("then", self._deciding.then, "then_index")[:1]]
         if self._deciding.base is None:
-            verdicts.append(pl.col("verdict").cast(pl.String).alias("base_verdict"))
             # There is nothing to move from where nobody knows how an imported case was decided.
             anew = anew.filter(pl.col("verdict").is_not_null())
-        else:
-            verdicts += in_words("base", self._deciding.base, "base_index")[:1]
-        self._tally.add_money(anew.filter(pl.col("value").is_not_null()).select("position", "value", *verdicts))
+        self._tally.add_money(anew.filter(pl.col("value").is_not_null()).select("position", "value", *self._verdicts()))
+
+    def _verdicts(self) -> list[pl.Expr]:
+        """The verdicts of base and candidate; for a first version, that of the decision in the place of the base's."""
+        base = self._deciding.base
+        before = pl.col("verdict").cast(pl.String).alias("base_verdict")
+        if base is not None:
+            before = in_words("base", base, "base_index")[0]
+        return [in_words("then", self._deciding.then, "then_index")[0], before]
 
     # --- The result ---------------------------------------------------------------------------------------------------
 

@@ -229,7 +229,8 @@ class Tally:
         regions: By region of the difference.
         missing: By field of the candidate, the decisions that lack it.
         money: By the verdicts of base and candidate, the values of the metric.
-        reviews: By the candidate's verdict and the resolution, `held` without one, the decisions that were held.
+        reviews: By the candidate's verdict and the resolution, `held` without one, the decisions that were held and on
+            whose verdict base and candidate differ.
         known: How many decisions have facts that are known.
     """
 
@@ -243,7 +244,7 @@ class Tally:
     known: int = 0
 
     def add_reviews(self, rows: pl.DataFrame) -> None:
-        """Takes the decisions of a stretch that were held: then_verdict and resolution."""
+        """Takes decisions of a stretch that were held: then_verdict and resolution."""
         for then, resolution, decisions in rows.group_by("then_verdict", "resolution").len().iter_rows():
             self.reviews[then, resolution or "held"] += decisions
 

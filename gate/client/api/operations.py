@@ -883,7 +883,8 @@ def replay_decision(
     Repeats a stored decision, and lists the differences. By default it repeats the original: the stored rulebook
     over the stored request, with the evaluator that the record states. With `replay_mode: current`, it uses the
     version of the rulebook that the scope registered last, or decides your own `input`. An advisory decision can
-    only be replayed in mode `current`, which asks the upstream again.
+    only be replayed in mode `current`, which asks the upstream again. This needs a key with the access `decide`, and
+    counts toward its rate.
 
     Nothing is stored or signed: a replay proves and authorizes nothing.
 
@@ -917,7 +918,8 @@ def diff_decision(
     """Compare a stored decision with the present.
 
     Works like `POST /api/decision/{decision_id}/replay` with `replay_mode: current`: the version of the rulebook
-    that the scope registered last decides the stored request, or your own `input`.
+    that the scope registered last decides the stored request, or your own `input`. For an advisory decision, the key
+    also needs the access `decide`.
 
     Args:
         decision_id: `decision_id` of a record in your scope.
@@ -1522,8 +1524,8 @@ def submit_pilot(
     """Request a pilot.
 
     Sends the operator a name, an e-mail address, a company, and a use. The answer is the same whether the address is
-    new or not. The operator then sends the person a token, which confirms the request. One IP address may send 5 of
-    these requests per minute.
+    new or not. The request has no idempotency key, so a retry can store it twice. The operator then sends the person
+    a token, which confirms the request. One IP address may send 5 of these requests per minute.
 
     Args:
         request: At most 16 KiB of plain JSON.

@@ -4532,8 +4532,8 @@ class MigrationEvidenceHistory(TypedDict):
     otherwise_refused: MigrationEvidenceHistoryOtherwiseRefused
     """The decisions that change from `no` to `review`, or from `review` to `no`."""
     reviews: NotRequired[list[MigrationEvidenceHistoryReviews]]
-    """The held decisions that were decided again, by the candidate's verdict and by the owner's resolution; absent
-    if none was resolved.
+    """The held decisions that get another verdict from the candidate than from the base, by the candidate's verdict
+    and by the owner's resolution; absent if none was resolved.
     """
     needs_input: MigrationEvidenceFigure
     """The decisions whose facts fail the candidate's input schema, but not the base's."""
@@ -4982,9 +4982,14 @@ class PolicyTableEntry(TypedDict):
     name: str
     """The vendor's name. Callers may use it too."""
     region: str
-    """A country as ISO 3166-1 alpha-2, with a subdivision if it matters (`US-CA`), or `*` for all regions."""
+    """A country as ISO 3166-1 alpha-2, with a subdivision if it matters (`US-CA`), or `*` for all regions. Codes
+    that the standard does not assign, such as `UK` and `EU`, are refused. The service looks for the subdivision,
+    then for its country, then for `*`.
+    """
     plan: str
-    """A plan or a product category, or `*` for all."""
+    """A plan or a product category, or `*` for all. In each region, the service looks for the plan, then for `*`. A
+    question without a plan finds only `*`; without such an entry, the answer is `PLAN_UNKNOWN`.
+    """
     decision_mode: Literal["deterministic", "conditional", "review_only"]
     """`deterministic`: the days alone decide. `conditional`: the caller must confirm the conditions for a favorable
     verdict. `review_only`: a person must read the source, and the answer is always `UNKNOWN`.

@@ -219,6 +219,9 @@ def test_every_subcommand_takes_the_common_options(gate: Gate, command: list[str
         assert option in done.stdout
 
 
+_NO_ATTESTATION_KEYS: Final = "no attestation keys given: --registry with the address of the service has them"
+
+
 class TestScopesAndKeys:
     """gate scopes, gate keys."""
 
@@ -870,17 +873,17 @@ class TestVerifyPacket:
             (
                 ("--public-key", "pem"),
                 {
-                    "no attestation keys given: try --registry URL": {
+                    _NO_ATTESTATION_KEYS: {
                         "attestation_signature",
                         "registry_attestation_signature",
                     },
                     "no --input given": {"facts_hash", "input_hash", "rulebook_hash"},
                 },
             ),
-            (("--registry", "registry", "--input", "request"), {"no attestation keys given: try --registry URL": None}),
+            (("--registry", "registry", "--input", "request"), {_NO_ATTESTATION_KEYS: None}),
             (
                 (),
-                {"no --input given": None, "no attestation keys given: try --registry URL": None, "no key given": None},
+                {"no --input given": None, _NO_ATTESTATION_KEYS: None, "no key given": None},
             ),
         ],
     )

@@ -130,14 +130,20 @@ def test_a_run_says_how_owners_resolved_the_held_decisions(tmp_path: Path) -> No
     for number, answer in enumerate(("granted", "granted", "granted", "refused", "refused", "expired")):
         chain.resolve(held[number], MONDAY + (7 + number) * DAY, answer)
     for snapshot in snapshots(chain, tmp_path):
-        run = dry_run(LakeHistory(snapshot, policy_id), approving_up_to(19), base)
-        assert list(HISTORY.iter_errors(run.to_dict())) == []
+        for before in (base, None):
+            run = dry_run(LakeHistory(snapshot, policy_id), approving_up_to(19), before)
+            assert list(HISTORY.iter_errors(run.to_dict())) == []
+            assert run.body["reviews"] == [
+                {"then_verdict": "yes", "decisions": 4, "held": 0, "granted": 3, "refused": 1, "expired": 0}
+            ]
+            assert owners_answers(run.body) == [
+                "Of 4 decisions that had been held and would be approved, owners granted 3 and refused 1."
+            ]
+        # What today's version would approve as well is not the migration's doing.
+        run = dry_run(LakeHistory(snapshot, policy_id), approving_up_to(19), approving_up_to(18))
+        assert run.body["newly_approved"]["decisions"] == 1
         assert run.body["reviews"] == [
-            {"then_verdict": "yes", "decisions": 4, "held": 0, "granted": 3, "refused": 1, "expired": 0},
-            {"then_verdict": "review", "decisions": 3, "held": 1, "granted": 0, "refused": 1, "expired": 1},
-        ]
-        assert owners_answers(run.body) == [
-            "Of 4 decisions that had been held and would be approved, owners granted 3 and refused 1."
+            {"then_verdict": "yes", "decisions": 1, "held": 0, "granted": 0, "refused": 1, "expired": 0}
         ]
 
 

@@ -57,6 +57,17 @@ def test_versions_that_were_put_in_force_are_on_the_results(store: MadeUpStore, 
     assert [link for link in found.links if link.startswith("/decisions?") and f"policy={POLICY}" in link]
 
 
+def test_a_new_draft_begins_with_the_version_that_decides(store: MadeUpStore, people: Desk) -> None:
+    def begun() -> str:
+        return shown(store, people, f"/drafts?scope=acme&policy={POLICY}").text
+
+    people.route("first", version("2026-11-01"))
+    people.route("second", version("2026-11-02"))
+    assert f"New draft of {POLICY} 2026-11-02" in begun()
+    people.acts.rollback(people.scope, people.author, POLICY, "")
+    assert f"New draft of {POLICY} 2026-11-01" in begun()
+
+
 def test_only_versions_of_the_period_are_on_it(store: MadeUpStore, people: Desk) -> None:
     people.route("first", version("2026-11-01"))
     assert DASHED not in shown(store, people, f"/policy?scope=acme&policy={POLICY}&until=2026-06-30").text

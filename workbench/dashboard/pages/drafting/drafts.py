@@ -15,10 +15,20 @@ def load(store: Store, visit: Visit) -> Page:
     location = visit.location
     found = store.drafts.of(visit.access.scope_id)
     versions = store.ledger.rulebook_versions(visit.access.scope_id)
+    active = None if location.policy is None else store.migrations.base(visit.access, location.policy)
     if location.policy is not None and location.version is None and versions.get(location.policy):
-        location = location.change(version=versions[location.policy][0])
+        # A draft usually changes what decides now, which after a rollback is not the latest version.
+        location = location.change(version=versions[location.policy][0] if active is None else active.version)
     closed = store.drafts.of(visit.access.scope_id, closed=True)
-    return listing.listing(location, found, closed, versions, may_draft=visit.access.may("draft"), now=visit.now)
+    return listing.listing(
+        location,
+        found,
+        closed,
+        versions,
+        active=None if active is None else active.version,
+        may_draft=visit.access.may("draft"),
+        now=visit.now,
+    )
 
 
 def load_one(store: Store, visit: Visit) -> Page:

@@ -84,7 +84,7 @@ def _title(location: Location, found: Listing) -> str:
 
 def _filters(location: Location, names: Names, histories: Sequence[str]) -> tuple[Choice | Entry, ...]:
     return (
-        Entry("ref", "Decision or request ID", "full ID or 8 characters"),
+        Entry("ref", "Decision or request ID", "full ID or its last 8 characters"),
         offered.target(),
         offered.policies(dict.fromkeys([*names.policies, *names.advisory])),
         *([offered.versions(names.versions.get(location.policy, ()))] if location.policy is not None else []),

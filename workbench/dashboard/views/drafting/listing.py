@@ -45,10 +45,14 @@ def listing(
     closed: Sequence[DraftSummary],
     versions: Mapping[str, Sequence[str]],
     *,
+    active: str | None,
     may_draft: bool,
     now: datetime,
 ) -> Page:
-    """The drafts of a scope: those that are open, and beneath them those that are closed."""
+    """The drafts of a scope: those that are open, and beneath them those that are closed.
+
+    `active` is the version that decides now for the chosen policy; None without a route.
+    """
 
     def row(draft: DraftSummary) -> dict[str, object]:
         return {
@@ -65,7 +69,8 @@ def listing(
         filters = (Choice("policy", "Base on", {"": "an example", **{name: name for name in versions}}),)
         of = versions.get(location.policy or "", ())
         if of:
-            filters += (Choice("version", "Version", {version: version for version in of}),)
+            names = {version: f"{version} (active)" if version == active else version for version in of}
+            filters += (Choice("version", "Version", names),)
     begun = None if location.policy is None or location.version is None else (location.policy, location.version)
     title = counted(len(found), "draft") if found else "No drafts yet"
     context = {
