@@ -35,6 +35,9 @@ def restore(
     logs of the lost instance survived, copy them into the new home directory first. With `--database-url`, the
     ledger goes into that empty database. Never run a restored instance next to the original. An interrupted restore can
     be repeated.
+
+    Keys, users, and signing keys are those of the backup: before you start the service, disable, rotate, or compromise
+    again what was disabled, rotated, or compromised since.
     """
     restore_backup(file, home, database_url, utc_now())
     with instance_at(home, database_url) as instance:
@@ -47,6 +50,7 @@ def restore(
         print_json({"home": str(home), "whole": whole if check else None, "chains": results, "checkpoint_logs": logs})
     else:
         say(f"Restored the instance in {home.absolute()}.")
+        say("API keys, users, and signing keys are those of the backup; disable or rotate again what was since.")
         if database_url and named and named != database_url:
             say("Its settings.toml still has the address of the old ledger; change database_url there.")
         for result in results:

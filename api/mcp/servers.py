@@ -9,7 +9,8 @@
         ),
     ))
 
-The answer of a tool fits its `output_schema`, including refusals: `schemas.with_refusals` adds them to a schema.
+The answer of a tool fits its `output_schema`, including refusals: `schemas.with_refusals` adds them to a schema. A new
+server also needs a route that calls `api.mcp.endpoint.answer`, both MCP tests, and `x-client: false` in its operation.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         database_url: The ledger: `sqlite:////absolute/path/ledger.db` or `postgresql://user:password@host/database`.
             The option `--database-url` wins over the environment and the file. Default: `ledger.db` in the home
             directory.
-        base_url: The address under which callers reach the service. The first `gate serve` writes its own host and
-            port into the file. Each new record cites this address as the location of the rulebook schema, and keeps
-            it: set the public address before the first real decision.
+        base_url: The address under which callers reach the service. If `gate serve` creates the instance, it writes its
+            own host and port into the file. Each new record cites this address as the location of the rulebook schema,
+            and keeps it: set the public address before the first real decision.
         receipt_signing: How receipts are signed. With `ed25519`, anyone can verify records with the public keys. With
             `hmac-sha256`, only holders of the secret can. With `off`, records are unsigned and verify as
             `RECORD_UNSIGNED`, and there are no checkpoints. The instance keeps no past HMAC

@@ -1,7 +1,22 @@
-"""Random values, described with the words in `data/demo/README.md`.
+"""Random values, described with the words of `data/demo/scenario.json`.
 
     read_drawing({"between": [3, 12], "digits": 1}).draw(random, values)
     read_drawing({"text": "deal-{deal}"}).draw(random, {"deal": 7})
+
+A value is used as it is, unless it is an object with one of these words. Values are drawn in order: `values`, `facts`,
+`context`. Names refer to earlier values, and to `domain`, `scope`, and `number`. A field that becomes null is left out.
+
+    "between": [low, high]              a number, uniformly
+    "skewed": [median, spread]          the median times e to the power of a normal number with that spread
+    "around": [mean, spread]            a normal number
+    "choose": [[weight, value], ...]    one of the values, by weight
+    "by": name, "each": {value: ...}    the entry for the value of another name, or null
+    "chance": p                         true with that probability
+    "same": name                        the value of that name
+    "text": "deal-{deal}"               a text that contains the values of names
+
+Numbers can also have `digits` (0 gives an integer), `within` (bounds), and then `times` or `plus` (the value of a
+name).
 
 A description is read once and drawn from many times. Each word takes the same random numbers at every draw, in the
 order of this code. This order is part of the year that a seed gives.
@@ -155,7 +170,7 @@ def read_drawing(told: Json) -> Drawing:
     """Reads the description of a value.
 
     Args:
-        told: A JSON value, which describes itself; or an object with one of the words in `data/demo/README.md`; or any
+        told: A JSON value, which describes itself; or an object with one of the words above; or any
             other object, whose fields are descriptions.
 
     Raises:

@@ -19,6 +19,37 @@ _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 _MANY: Final = 12
 """More endpoints than this are counted, and not listed."""
+_ORDER: Final = """\
+## Order of checks
+
+If a decide request has several faults, the answer reports the first one in this order:
+
+1. 404 `SVC_API_NOT_FOUND`, 405 `SVC_API_METHOD_NOT_ALLOWED`.
+2. 413 `SVC_API_PAYLOAD_TOO_LARGE`, 415 `SVC_API_MEDIA_TYPE_UNSUPPORTED`.
+3. 401 or 403 `SVC_API_UNAUTHORIZED`.
+4. 429 `SVC_API_RATE_LIMITED`.
+5. 400 `SVC_API_JSON_INVALID`.
+6. 422 `SVC_API_REQUEST_INVALID`: the headers for view and idempotency key.
+7. A used idempotency key: its record, or 409 `SVC_API_IDEMPOTENCY_CONFLICT`.
+8. 422 `RULEBOOK_BINDING_MODE_UNSUPPORTED`.
+9. 422 `RULEBOOK_OUTPUT_MATERIAL_FORBIDDEN`.
+10. 422 `SVC_API_REQUEST_INVALID`: the body.
+11. 422 `RULEBOOK_BINDING_MODE_CONFLICT`.
+12. 422 `TRUSTED_ADAPTER_INPUT_CONFLICT`.
+13. In an advisory mode, instead of 14 to 16: 403, 422 `SVC_API_REQUEST_INVALID` for the question, 503
+    `SVC_ADVISORY_UNCONFIGURED`, then 503 `SVC_ADVISORY_BUSY`.
+14. 422 `RULEBOOK_INVALID` or `RULEBOOK_REF_UNKNOWN`.
+15. 422 `TRUSTED_ADAPTER_INVALID`, `TRUSTED_ADAPTER_NOT_REGISTERED`, `TRUSTED_ADAPTER_MANIFEST_MISMATCH`,
+    `TRUSTED_ADAPTER_INPUT_INVALID`.
+16. A new [rulebook](../../glossary.md#rulebook): 403 without the access `register`, 503 `SVC_SIGNING_UNAVAILABLE`, 409
+    `RULEBOOK_VERSION_CONFLICT`. A registered one: 409 if its facts come from another source.
+17. 502 from an adapter, or `SVC_ADVISORY_UPSTREAM_FAILED`. Then 503 `SVC_SIGNING_UNAVAILABLE`.
+18. 429 `SVC_API_MONTHLY_CAP_EXCEEDED` (in an advisory mode after the 403 of 13), or 403 if the key has since lost its
+    access.
+19. 503 `SVC_STORAGE_UNAVAILABLE`.
+
+For reports: 1 to 3, 5, 404 `SVC_DECISION_NOT_FOUND`, 6, 7, the body, 422 `SVC_..._RECORD_MISMATCH`, 403, 19.
+"""
 _TITLES: Final = {
     400: "The request cannot be read",
     401: "The key or token is missing, unknown, or not allowed",
@@ -55,6 +86,7 @@ def _index(groups: Mapping[int, list[str]]) -> str:
         "hold the action. `v` is the kind of error, `error` is the code, and `message` is for people and may change. "
         "Errors of the `gate` command are under [Command errors](../command-errors/README.md).",
         table(("status", "code", "`v`"), (_row(name) for names in groups.values() for name in names)),
+        _ORDER,
     )
 
 
