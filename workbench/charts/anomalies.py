@@ -99,7 +99,7 @@ def shift(anomaly: AnomalyDocument, beside: pl.DataFrame, notes: Sequence[str], 
     colour = alt.Color("label:N", legend=of_what, scale=alt.Scale(domain=shown_names, range=told_apart))
     shapes = alt.Scale(domain=shown_names, range=list(colours.SHAPES[: len(shown_names)]))
     ended = anomaly["kind"] == "outcome_shift"
-    whole = "Share of cases (decisions with a final outcome)" if ended else "Share of decisions"
+    whole = "Share of let-through cases (with a final outcome)" if ended else "Share of decisions"
     base = rows(shown).encode(
         x=_time("week:T", "Week of the decision (from Monday, UTC)"),
         y=alt.Y("rate:Q", title=whole, axis=PERCENT, scale=SHARE),
