@@ -50,7 +50,7 @@ _ABOUT: Final = """\
     policy  {policy!r}
     lake    {lake!r}{more}
 
-**Its text describes the demo ledger.** The numbers, names, and incidents in the text are not from this lake. Use the
+**Its text describes the demo ledger.** Its numbers, names, and incidents may not be those of this lake. Use the
 text as a guide; the outputs of the cells are yours."""
 
 
