@@ -50,7 +50,7 @@ def restore(
         print_json({"home": str(home), "whole": whole if check else None, "chains": results, "checkpoint_logs": logs})
     else:
         say(f"Restored the instance in {home.absolute()}.")
-        say("API keys, users, and signing keys are those of the backup; disable or rotate again what was since.")
+        say("API keys, users, and signing keys are those of the backup: repeat what was disabled or rotated since.")
         if database_url and named and named != database_url:
             say("Its settings.toml still has the address of the old ledger; change database_url there.")
         for result in results:

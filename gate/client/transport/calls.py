@@ -55,7 +55,7 @@ class Call(Generic[T_co]):
         idempotency_key: The idempotency key of a write, or None.
         headers: Other headers, with names in lower case.
         credential: The key to send: `key` for the API key, `metrics` for the metrics token, or None.
-        repeatable: Whether the client may repeat the request. All published operations may be repeated.
+        repeatable: Whether the client may repeat the request, as it does for every published operation.
         accepts: The statuses of a successful response.
         read: Parses the body of the response.
     """

@@ -62,7 +62,7 @@ class PacketVerification(Verification):
         unauthentic: The number of failed checks of signatures and keys.
         unlinked: The places of reports whose link is not in the packet, so only their own hash protects them.
         unflagged: The places of receipts that lack the flag `ACTION_TAKEN_MISMATCH`.
-        vouched: The last chain position of a retained link that a trusted checkpoint covers; 0 without one.
+        vouched: The chain position up to which a trusted checkpoint covers the retained links; 0 if none does.
         unsigned: The places of reports that no such checkpoint covers, including those in `unlinked`.
     """
 

@@ -19,6 +19,7 @@ from gate.client.client import TIMEOUT, TRIES
 from gate.client.guard.permit import BasePermit
 from gate.client.guard.saying import EXECUTION_STATUSES, Outcome
 from gate.client.guard.terms import MAX_AGE, REVIEW_SECONDS
+from gate.client.transport import calls
 from gate.errors import GateError
 from tests.end_to_end.support import ROOT, anchors
 from tests.support.documentation import OPERATIONS, rows, section
@@ -96,6 +97,9 @@ def test_every_error_of_a_call_has_a_row_with_its_status_and_every_field_is_told
     meanings = {words(name)[0]: meaning for name, meaning in rows(told)}
     assert {"ApiError", *meanings} == defined(errors.ApiError)
     assert all(meanings.values())
+    raised = {str(status): kind.__name__ for status, kind in calls._BY_STATUS.items()}
+    stated = {meaning[:3]: name for name, meaning in meanings.items() if re.match(r"\d{3}: ", meaning)}
+    assert stated == raised
     assert set(inspect.signature(errors.ApiError).parameters) <= set(words(told.partition("\n|")[0]))
 
 
